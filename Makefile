@@ -43,7 +43,7 @@ test: $(VENV)/.dev  ## every test and check, on private servers and free ports
 
 check: $(VENV)/.dev  ## style, types, import rules, sizes (no tests)
 	$(VENV)/bin/ruff check . && $(VENV)/bin/ruff format --check .
-	$(VENV)/bin/mypy
+	IB_TEST_HOME=.mypy_cache/instance $(VENV)/bin/mypy
 	$(VENV)/bin/lint-imports
 	$(RUN) -m pytest -q tests/architecture -p no:cacheprovider
 

@@ -7,6 +7,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from contextlib import suppress
 from datetime import UTC, datetime
 from io import BytesIO
 from pathlib import Path
@@ -58,6 +59,7 @@ class Stage:
         self.programs: list[subprocess.Popen[bytes]] = []
 
     def start(self, *options: str, **environment: str) -> subprocess.Popen[bytes]:
+        self.opened_before = self.opened()
         url = f"unix://evaluator:{self.password}@{self.valkey.socket}"
         command = [
             sys.executable,
@@ -76,6 +78,12 @@ class Stage:
         self.programs.append(program)
         return program
 
+    def opened(self) -> set[Path]:
+        """Hidden parts that lie open, those of dead evaluators too."""
+        with suppress(FileNotFoundError):  # an evaluator that starts clears up after dead ones
+            return set(self.work.glob("evaluator-*/opened/hidden-*/evaluation"))
+        return set()
+
     def request(self, text: str, **changed: Any) -> ScoreRequest:
         data = bundle_bytes(text)
         path = self.folder / "blobs" / data[1]
@@ -92,7 +100,7 @@ class Stage:
         envelope = sign(request, (self.folder / "keys" / key).read_bytes())
         self.broker.xadd(REQUESTS, {"envelope": envelope})
 
-    def results(self, count: int, within_s: float = 30) -> list[ScoreResult]:
+    def results(self, count: int, within_s: float = 120) -> list[ScoreResult]:
         public = (self.folder / "keys" / "signing.pub.pem").read_bytes()
         deadline = time.monotonic() + within_s
         while time.monotonic() < deadline:
@@ -102,13 +110,11 @@ class Stage:
             time.sleep(0.05)
         raise AssertionError((self.folder / "evaluator.log").read_text())
 
-    def wait_until_taken(self, within_s: float = 30) -> None:
-        """Until an evaluator is in the middle of a scoring."""
+    def wait_until_taken(self, within_s: float = 120) -> None:
+        """Until the evaluator started last is in the middle of a scoring: it has opened the hidden part."""
         deadline = time.monotonic() + within_s
         while time.monotonic() < deadline:
-            groups: Any = self.broker.xinfo_groups(REQUESTS)
-            if groups and groups[0]["pending"]:
-                time.sleep(0.5)
+            if self.opened() - self.opened_before:
                 return
             time.sleep(0.05)
         raise AssertionError((self.folder / "evaluator.log").read_text())
@@ -161,7 +167,7 @@ def test_requests_are_answered_with_signed_results(stage: Stage) -> None:
     assert "code 3" in crashed.log_tail
     assert "code 3" not in crashed.message
     assert good.sandbox_level in {1, 2}
-    deadline = time.monotonic() + 10
+    deadline = time.monotonic() + 60
     while stage.broker.xlen(REQUESTS):  # a request goes after its result went out
         assert time.monotonic() < deadline
         time.sleep(0.02)
@@ -179,19 +185,19 @@ def test_what_the_site_did_not_sign_gets_no_answer(stage: Stage) -> None:
 
 
 def test_a_request_of_a_dead_evaluator_is_scored_by_the_next(stage: Stage) -> None:
-    stage.send(stage.request("id,y\n", seed=20))
+    stage.send(stage.request("id,y\n", seed=30))
     first = stage.start()
     stage.wait_until_taken()
     first.kill()
     first.wait()
-    assert list(stage.work.glob("evaluator-*/opened/hidden-*/evaluation")) != []
+    assert stage.opened()
     stage.start("--idle-s", "1")
     assert stage.results(1)[0].outcome == "valid"
     assert len(list(stage.work.iterdir())) == 1  # what the dead one had opened is gone
 
 
 def test_an_evaluator_started_under_the_same_name_goes_on_at_once(stage: Stage) -> None:
-    stage.send(stage.request("id,y\n", seed=20))
+    stage.send(stage.request("id,y\n", seed=30))
     first = stage.start("--name", "one")
     stage.wait_until_taken()
     first.kill()
@@ -233,15 +239,15 @@ def test_the_same_request_twice_is_scored_once_and_answered_twice(stage: Stage) 
 
 def test_any_other_variable_stops_the_start_and_is_named(stage: Stage) -> None:
     program = stage.start(DATABASE_URL="postgres://x")
-    assert program.wait(30) == 78
+    assert program.wait(120) == 78
     assert "DATABASE_URL" in (stage.folder / "evaluator.log").read_text()
 
 
 def test_sigterm_ends_it_cleanly_in_the_middle_of_a_scoring(stage: Stage) -> None:
-    stage.send(stage.request("id,y\n", seed=100))
+    stage.send(stage.request("id,y\n", seed=900))
     program = stage.start()
     stage.wait_until_taken()
     program.terminate()
-    assert program.wait(10) == 0
+    assert program.wait(60) == 0
     assert stage.broker.xlen(REQUESTS) == 1
     assert stage.broker.xlen(RESULTS) == 0

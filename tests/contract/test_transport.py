@@ -87,7 +87,7 @@ def test_commands_end_with_their_code_and_output(run: NodeRun) -> None:
 
 def test_a_long_command_outlasts_the_wait_and_is_told_by_watch(run: NodeRun) -> None:
     cursor = int(str(run.link.request("GET", "/v1/watch?after=0&wait_s=0").body["cursor"]))
-    ran = run.sh("sleep 2; echo late", timeout_s=1)
+    ran = run.sh("sleep 4; echo late", timeout_s=1)
     assert (ran["timed_out"], ran["job"]["state"]) == (True, "running")
     assert run.send("session.run", {"session_id": "main", "command": "true"}).body["code"] == "session_busy"
     ended: list[object] = []

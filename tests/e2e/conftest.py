@@ -7,8 +7,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from playwright.sync_api import expect
 
 from tests.e2e.stack import Stack, stack_up
+
+expect.set_options(timeout=30_000)  # milliseconds; a busy machine may need some
 
 
 @pytest.fixture(scope="session")

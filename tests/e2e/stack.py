@@ -21,7 +21,7 @@ from portal.client.client import Client
 from portal.settings.instance import instance_of
 
 ROOT = Path(__file__).resolve().parents[2]
-STARTS_WITHIN_S = 150.0
+STARTS_WITHIN_S = 240.0
 
 
 @dataclass(frozen=True)

@@ -63,7 +63,7 @@ def test_a_newcomer_submits_an_agent_and_watches_it_to_its_score(page: Page, sta
     other.goto(address)
     expect(page.locator("#run-state")).to_contain_text("finished", timeout=ENDS_WITHIN_MS)
     expect(page.locator("#run-evaluations")).to_contain_text("final")
-    wait_for(lambda: steps_of(other) == steps_of(page), 10, "both tabs show the same steps")
+    wait_for(lambda: steps_of(other) == steps_of(page), 60, "both tabs show the same steps")
     shown = steps_of(page)
     assert shown == sorted(set(shown)), "a step came twice or out of order"
     page.reload()
@@ -82,7 +82,7 @@ def test_one_form_is_one_submission_and_no_file_is_guessed_at(page: Page, stack:
         raw = f"{text}# 先读任务\n".encode(encoding)
         page.locator("#id_file").set_input_files({"name": "agent.yaml", "mimeType": "text/yaml", "buffer": raw})
         page.wait_for_timeout(300)
-        assert page.locator("#id_file").input_value().rpartition("\\")[2] == left
+        expect(page.locator("#id_file")).to_have_value(re.compile(rf"^(.*\\)?{left}$"))
     expect(page.locator("#id_config")).to_have_value(f"{text}# 先读任务\n")
     page.get_by_role("button", name="Queue the runs").dblclick()
     page.wait_for_url(re.compile(r"/runs/\d+/"))

@@ -31,7 +31,7 @@ def package(request: pytest.FixtureRequest, stack: Stack, tmp_path_factory: pyte
     subprocess.run([*command, "--out", str(out)], cwd=ROOT, check=True, capture_output=True)
     with stack.person() as person:
         (run,) = person.submit(CONFIG, [task])
-        wait_for(lambda: person.run(run.id)["status"] == "finished", 120, f"the run ends\n{stack.log_tails()}")
+        wait_for(lambda: person.run(run.id)["status"] == "finished", 240, f"the run ends\n{stack.log_tails()}")
     return out
 
 

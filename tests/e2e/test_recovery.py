@@ -25,7 +25,7 @@ VISIBLE = ("task_given", "replied", "action_sent", "observed", "evaluation_score
 VOLATILE = {"at", "started_at", "finished_at", "ended_at", "duration_s", "seconds", "pid", "pids", "port", "mtime"}
 VOLATILE |= {"last_output_at", "background_pids", "evaluation", "usage", "tokens_before", "tokens_after"}
 STORED = " These very outputs were scored before; the stored result is given."
-ENDS_WITHIN_S = 150.0
+ENDS_WITHIN_S = 240.0
 
 
 # Fixtures of the session: a test with a page makes pytest leave the module and come back.
@@ -47,9 +47,10 @@ def scored_anew(small_stack: Stack, person: Client) -> list[Any]:
     """The trace of this site's very first run, whose evaluator is killed while it scores (later ones use the store)."""
     (run,) = person.submit(CONFIG, [TASK])
     wait_for(lambda: person.run(run.id)["waiting_reason"] == "evaluation", ENDS_WITHIN_S, "an evaluation begins")
-    time.sleep(1.5)
-    assert person.run(run.id)["waiting_reason"] == "evaluation", "scored before the kill"
+    opened = small_stack.home / "sandboxes"
+    wait_for(lambda: list(opened.rglob("hidden-*/evaluation")), ENDS_WITHIN_S, "the evaluator opens the hidden part")
     small_stack.kill("evaluator")
+    assert person.run(run.id)["waiting_reason"] == "evaluation", "scored before the kill"
     wait_for(lambda: state(person, run.id) == "finished", ENDS_WITHIN_S, f"the run ends\n{small_stack.log_tails()}")
     return visible(person, run.id)
 
@@ -87,18 +88,25 @@ def plain(value: Any, run_id: int) -> Any:
     return value
 
 
+def half_done(person: Client, half: int) -> int:
+    """A run that has done `half` steps and isn't over: the whole takes seconds, so one may be looked at too late."""
+    for _try in range(5):
+        (run,) = person.submit(CONFIG, [TASK])
+        wait_for(lambda run=run: int(person.run(run.id)["steps"]) >= half, ENDS_WITHIN_S, f"step {half}")
+        if state(person, run.id) in {"running", "waiting"}:
+            return int(run.id)
+    raise AssertionError("over too soon, five times")
+
+
 @pytest.mark.parametrize("victim", ["worker", "collector", "web", "valkey", "node"])
 def test_a_run_survives_the_death_of(victim: str, small_stack: Stack, person: Client, undisturbed: list[Any]) -> None:
     """`node` is the SSH server of the node: its death cuts every connection while gymd and its jobs live on."""
-    (run,) = person.submit(CONFIG, [TASK])
     steps = len([kind for kind, _body in undisturbed if kind == "replied"])
-    half = max(2, steps // 2)
-    wait_for(lambda: int(person.run(run.id)["steps"]) >= half, ENDS_WITHIN_S, f"step {half}")
-    assert state(person, run.id) in {"running", "waiting"}, "killed too late to matter"
+    run_id = half_done(person, max(2, steps // 2))
     old = small_stack.kill(victim)
-    wait_for(lambda: small_stack.pids()[victim] != old, 20, f"{victim} is started again")
-    wait_for(lambda: state(person, run.id) == "finished", ENDS_WITHIN_S, f"the run ends\n{small_stack.log_tails()}")
-    seen = visible(person, run.id)
+    wait_for(lambda: small_stack.pids()[victim] != old, 60, f"{victim} is started again")
+    wait_for(lambda: state(person, run_id) == "finished", ENDS_WITHIN_S, f"the run ends\n{small_stack.log_tails()}")
+    seen = visible(person, run_id)
     assert json.dumps(seen, indent=1) == json.dumps(undisturbed, indent=1)
     time.sleep(0.5)
 
@@ -114,10 +122,10 @@ def test_a_page_that_watches_misses_nothing_when_web_and_broker_die(
         before = len(steps_of(page))
         wait_for(lambda before=before: len(steps_of(page)) > before, ENDS_WITHIN_S, "a further step")
         old = small_stack.kill(victim)
-        wait_for(lambda victim=victim, old=old: small_stack.pids()[victim] != old, 20, f"{victim} is started again")
+        wait_for(lambda victim=victim, old=old: small_stack.pids()[victim] != old, 60, f"{victim} is started again")
     expect(page.locator("#run-state")).to_contain_text("finished", timeout=ENDS_WITHIN_S * 1000)
     steps = len([kind for kind, _body in undisturbed if kind == "replied"])
-    wait_for(lambda: steps_of(page)[-1] == steps, 20, "the last step is shown")
+    wait_for(lambda: steps_of(page)[-1] == steps, 60, "the last step is shown")
     assert [number for number in steps_of(page) if number] == list(range(1, steps + 1))
     assert page.evaluate("window.untouched")
 

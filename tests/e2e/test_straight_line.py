@@ -135,7 +135,7 @@ def row_of(page: Page, stack: Stack, name: str) -> Locator:
         page.goto(f"{stack.url}/leaderboard/nano-public/")
         return row.count() == 1 and "unranked" in row.inner_text()
 
-    wait_for(whole, 20, "the small build takes the row out of the ranking")
+    wait_for(whole, 60, "the small build takes the row out of the ranking")
     return row
 
 

@@ -239,7 +239,7 @@ def command_lines() -> bytes:
     return found
 
 
-def wait_until(fact: Any, seconds: float = 10.0) -> None:
+def wait_until(fact: Any, seconds: float = 60.0) -> None:
     """Return when `fact()` is true; fail when it isn't in time."""
     until = time.monotonic() + seconds
     while not fact():

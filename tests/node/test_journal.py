@@ -98,7 +98,7 @@ def test_killed_gymd_says_lost_and_unknown_never_a_wrong_result(own_link: LocalL
     waiting.start()
     wait_until(lambda: mark.encode() in command_lines())
     os.kill(int(str(own_link.request("GET", "/v1/hello").body["pid"])), signal.SIGKILL)
-    waiting.join(20)
+    waiting.join(60)
     assert run.post("open")["level"]
     assert run.send("session.run", ADD, action="k.1.0", resend=True).body == done.body
     slow = {**ADD, "command": command}

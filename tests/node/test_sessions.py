@@ -204,7 +204,7 @@ def test_typing_ends_where_another_command_begins(run: NodeRun) -> None:
     typing.start()
     time.sleep(1)
     assert run.sh("read -t 0.5 line; echo [$line]")["text"].splitlines()[-1] == "[]"
-    typing.join(20)
+    typing.join(60)
     assert told[0].status == 409
     assert "then another command began" in str(told[0].body["message"])
 
@@ -283,17 +283,17 @@ def test_closing_a_session_leaves_no_orphan(run: NodeRun) -> None:
     wait_until(lambda: len(run.op("session.status", session_id="job")["pids"]) >= 4)
     began = time.monotonic()
     run.op("session.close", session_id="job")
-    assert time.monotonic() - began < 10
+    assert time.monotonic() - began < 100  # the sleeps take 700
     assert mark.encode() not in command_lines()
     assert run.send("session.read", {"session_id": "job"}).body["code"] == "no_such_session"
 
 
 def test_output_is_read_by_offset_by_time_and_from_the_mark(run: NodeRun) -> None:
     first = run.sh("echo first")["output"]["next_offset"]
-    time.sleep(1.6)
+    time.sleep(5.5)
     run.sh("echo second")
     since = run.op("session.read", session_id="main", since_offset=first, tail_bytes=100)
-    recent = run.op("session.recent", session_id="main", seconds=1)
+    recent = run.op("session.recent", session_id="main", seconds=5)
     run.op("session.clear", session_id="main")
     marked = run.op("session.read", session_id="main", since_offset=None, tail_bytes=1000)
     assert piece_bytes(since["output"]) == b"second\r\n"
@@ -334,7 +334,7 @@ def test_watch_tells_output_ends_and_closings(run: NodeRun) -> None:
 
 
 def test_freezing_stops_the_work_and_thawing_continues_it(run: NodeRun) -> None:
-    run.sh("for i in $(seq 1000); do echo $i >> count; sleep 0.02; done", wait=False)
+    run.sh("for i in $(seq 100000); do echo $i >> count; sleep 0.02; done", wait=False)
     wait_until(lambda: run.send("file.stat", {"path": "count"}).status == 200)
     run.post("freeze")
     sizes = []

@@ -18,14 +18,14 @@ def pooled(many: int) -> list[int]:
         with connection.cursor() as cursor:
             cursor.execute("SELECT pg_backend_pid()")
             found.append(cursor.fetchone()[0])
-        together.wait(timeout=30)
+        together.wait(timeout=60)
         connection.close()
 
     threads = [Thread(target=borrow) for _ in range(many)]
     for thread in threads:
         thread.start()
     for thread in threads:
-        thread.join(timeout=30)
+        thread.join(timeout=60)
     return found
 
 

@@ -37,7 +37,7 @@ def watcher(node: Node, gym, *, flow: Flow = Flow(), timing: Timing = QUICK) -> 
     return NodeWatcher(node.pk, lambda _node: gym.link, timing=timing, flow=flow)
 
 
-def wait_for(condition: Callable[[], object], seconds: float = 15) -> None:
+def wait_for(condition: Callable[[], object], seconds: float = 60) -> None:
     end = time.monotonic() + seconds
     while not condition():
         assert time.monotonic() < end
@@ -261,5 +261,5 @@ def test_the_collector_outlives_a_crash_of_gymd_and_of_the_database_connection(m
     Node.objects.filter(pk=node.pk).update(state=NodeState.OFFLINE)
     wait_for(lambda: not collector._watchers)
     collector.stop.set()
-    thread.join(10)
+    thread.join(60)
     assert not thread.is_alive()

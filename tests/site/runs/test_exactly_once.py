@@ -156,7 +156,7 @@ def test_two_workers_with_the_same_job_at_once_act_once(queue, node, playbook, s
     playbook(PLAY)
     run = queue()
     assert queue_start() == [run.pk]
-    together, took = threading.Barrier(2, timeout=10), list[bool]()
+    together, took = threading.Barrier(2, timeout=60), list[bool]()
 
     def work() -> None:
         try:
@@ -169,7 +169,7 @@ def test_two_workers_with_the_same_job_at_once_act_once(queue, node, playbook, s
     for each in threads:
         each.start()
     for each in threads:
-        each.join(30)
+        each.join(120)
     assert sorted(took) == [False, True]
     drive(run)
     outputs = [body["observation"].get("output", "").strip() for kind, body in trace(run) if kind == "observed"]

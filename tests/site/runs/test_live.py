@@ -20,7 +20,7 @@ from runs.services.controls import run_share
 from runs.services.terminals import terminal_store
 from runs.states import Visibility
 from runs.streaming import Piece
-from tests.site.runs.sockets import first_events, seqs, socket
+from tests.site.runs.sockets import PATIENCE_S, first_events, seqs, socket
 
 
 async def _reached(got: list[int], upto: int) -> None:
@@ -107,7 +107,7 @@ async def test_a_stalled_viewer_stops_nobody_and_catches_up(shown: Run, monkeypa
         free.set()
         await append(shown, 1)
         await seqs(quick, total + 1)
-        await asyncio.wait_for(_reached(got, total + 1), 20)
+        await asyncio.wait_for(_reached(got, total + 1), PATIENCE_S)
     following.cancel()
     assert got == list(range(1, total + 2))
 
@@ -117,7 +117,7 @@ async def test_no_event_body_goes_over_the_bus(shown: Run) -> None:
     ear = bell.broker().pubsub()
     await sync_to_async(ear.subscribe)(bell.CHANNEL)
     await append(shown, 1)
-    heard = [await sync_to_async(ear.get_message)(timeout=1.0) for _ in range(2)]
+    heard = [await sync_to_async(ear.get_message)(timeout=PATIENCE_S) for _ in range(2)]
     assert heard[-1]["data"] == f"{shown.pk} 1".encode()
 
 
@@ -126,7 +126,7 @@ async def test_strangers_are_told_that_there_is_no_such_run(queue, charlie: User
     await append(run, 1)
     for user in (None, charlie):
         async with socket(user, subscribe(run)) as talk:
-            assert json.loads(await talk.receive_from(timeout=5))["code"] == "not_found"
+            assert json.loads(await talk.receive_from(timeout=PATIENCE_S))["code"] == "not_found"
     async with socket(alice, subscribe(run)) as talk:
         assert await seqs(talk, 1) == [1]
 
@@ -136,7 +136,7 @@ async def test_a_run_made_private_ends_the_strangers_stream(shown: Run, alice: U
         await append(shown, 1)
         assert await seqs(talk, 1) == [1]
         await sync_to_async(run_share)(run=shown, by=alice, visibility=Visibility.PRIVATE)
-        assert json.loads(await talk.receive_from(timeout=5))["code"] == "not_found"
+        assert json.loads(await talk.receive_from(timeout=PATIENCE_S))["code"] == "not_found"
         await append(shown, 1)
         assert await talk.receive_nothing(timeout=0.5)
 
@@ -147,9 +147,9 @@ async def test_terminal_bytes_come_from_the_offset_on(shown: Run) -> None:
     await store(offset=0, data=b"hello ", **facts)
     wanted = {"type": "subscribe_terminal", "run": shown.pk, "session": "main", "offset": 2}
     async with socket(None, wanted) as talk:
-        first = json.loads(await talk.receive_from(timeout=5))
+        first = json.loads(await talk.receive_from(timeout=PATIENCE_S))
         await store(offset=6, data=b"world", **facts)
-        second = json.loads(await talk.receive_from(timeout=5))
+        second = json.loads(await talk.receive_from(timeout=PATIENCE_S))
     assert [(m["offset"], m["data"]) for m in (first, second)] == [(2, "bGxvIA=="), (6, "d29ybGQ=")]
 
 
@@ -162,12 +162,12 @@ async def test_strangers_get_no_byte_of_a_private_terminal(queue, charlie: User,
     wanted = {"type": "subscribe_terminal", "run": run.pk, "session": "main", "offset": 0}
     for user in (None, charlie):
         async with socket(user, wanted) as talk:
-            told = json.loads(await talk.receive_from(timeout=5))
+            told = json.loads(await talk.receive_from(timeout=PATIENCE_S))
             assert (told["type"], told["code"], "data" in told) == ("error", "not_found", False)
             await store(offset=6, data=b"world", **facts)
             assert await talk.receive_nothing(timeout=0.5)
     async with socket(alice, wanted) as talk:
-        assert json.loads(await talk.receive_from(timeout=5))["offset"] == 0
+        assert json.loads(await talk.receive_from(timeout=PATIENCE_S))["offset"] == 0
 
 
 @pytest.mark.parametrize("turns", range(5))
@@ -181,7 +181,7 @@ async def test_a_feed_that_is_poked_while_it_is_told_to_end_ends(shown: Run, tur
     for _turn in range(turns):
         await asyncio.sleep(0)
     task.cancel()
-    assert await asyncio.wait([task], timeout=5) == ({task}, set())
+    assert await asyncio.wait([task], timeout=PATIENCE_S) == ({task}, set())
 
 
 async def test_the_ear_ends_though_its_connection_fails_while_it_is_closed(shown: Run, monkeypatch) -> None:
@@ -195,13 +195,13 @@ async def test_the_ear_ends_though_its_connection_fails_while_it_is_closed(shown
             raise ConnectionError("gone while it was closed")
 
         monkeypatch.setattr(redis.asyncio.Redis, "aclose", broken)
-    assert await asyncio.wait([ear], timeout=5) == ({ear}, set())
+    assert await asyncio.wait([ear], timeout=PATIENCE_S) == ({ear}, set())
 
 
 async def test_nothing_is_left_when_the_last_viewer_goes(shown: Run) -> None:
     async with socket(None, subscribe(shown)) as talk:
         await append(shown, 1)
         await seqs(talk, 1)
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(PATIENCE_S):
         while hub()._feeds or [task for task in asyncio.all_tasks() if task.get_name().startswith(("feed", "bell"))]:
             await asyncio.sleep(0.02)

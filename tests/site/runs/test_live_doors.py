@@ -7,7 +7,7 @@ from asgiref.sync import sync_to_async
 from django.test import Client
 
 from runs.eventlog import event_append
-from tests.site.runs.sockets import handshake, seqs, socket
+from tests.site.runs.sockets import PATIENCE_S, handshake, seqs, socket
 
 SITE = "localhost:8800"
 FOREIGN = [
@@ -34,8 +34,8 @@ BROKEN = [
 
 async def let_in(headers: dict[str, str], path: str = "/ws/", scheme: str = "ws") -> bool:
     talk = handshake(headers, path, scheme)
-    connected, _code = await talk.connect()
-    await talk.disconnect()
+    connected, _code = await talk.connect(timeout=PATIENCE_S)
+    await talk.disconnect(timeout=PATIENCE_S)
     return bool(connected)
 
 
@@ -115,7 +115,7 @@ async def _refused(queue, *texts: str | bytes) -> None:
     async with socket(None) as talk:
         for text in texts:
             await (talk.send_to(bytes_data=text) if isinstance(text, bytes) else talk.send_to(text_data=text))
-            answer = json.loads(await talk.receive_from(timeout=10))
+            answer = json.loads(await talk.receive_from(timeout=PATIENCE_S))
             assert (answer["type"], answer["code"]) == ("error", "bad_message"), text
         await talk.send_json_to({"type": "subscribe", "run": run.pk})
         await sync_to_async(event_append)(run.pk, "noted", {}, epoch=None)

@@ -34,7 +34,7 @@ def taken(job: str = "") -> Iterator[Message]:
             held.append(message) if job in ("", message.headers["id"]) else message.ack()
 
         with connection.Consumer([app.amqp.queues["runs"]], callbacks=[look]):
-            ends = time.monotonic() + 20
+            ends = time.monotonic() + 60
             while not held:
                 assert time.monotonic() < ends, "no such job came"
                 with suppress(TimeoutError):  # nothing new: now the transport looks for what is overdue
@@ -66,7 +66,7 @@ def test_a_job_delivered_again_while_it_is_worked_on_does_nothing(queue, node, g
             assert working.thread.is_alive()
         (count,) = gymd_home.rglob("count")
         count.with_name("go").touch()
-        working.wait(20)
+        working.wait(60)
     drive(run)
     outputs = [body["observation"].get("output", "").strip() for kind, body in trace(run) if kind == "observed"]
     assert (outputs[0], kinds(run).count("action_sent"), run.status) == ("1", 2, "finished")

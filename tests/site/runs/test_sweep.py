@@ -40,7 +40,7 @@ def _held(old: datetime) -> dict[str, Any]:
     return {"claim_expires_at": old, "worker": "gone:1:aa", "worker_lock": 4_343_434_343, "epoch": 7}
 
 
-def settled(runs: list[Run], seconds: float = 30.0) -> list[Run]:
+def settled(runs: list[Run], seconds: float = 120.0) -> list[Run]:
     """Tick, and work on what is due, until every run is over or rests as a paused one."""
     ends = time.monotonic() + seconds
     while time.monotonic() < ends:

@@ -3,6 +3,7 @@
 import html
 import json
 import time
+from typing import Any
 
 import pytest
 from django.db import IntegrityError
@@ -165,22 +166,36 @@ def test_a_node_that_never_comes_back_is_infrastructure(queue, cut, playbook, sc
     run = queue()
     queue_start()
     cut.cut = True
-    drive(run, until=lambda each: each.status == "failed", seconds=40)
+    drive(run, until=lambda each: each.status == "failed", seconds=120)
     assert (run.end_reason, run.failure_code, run.score) == ("infrastructure", "node_lost", None)
     assert run.failure_args["node"] == "box"
 
 
-def test_a_job_that_ends_wakes_the_sleeper(queue, node, playbook, scorer) -> None:
-    text = "{run_command: {command: 'sleep 3', session_id: train, wait_for_completion: false}}"
+def ended_on(gymd: NodeLink, run: Run) -> None:
+    """Wait until the node has seen the end of a job of `run`."""
+    ends = time.monotonic() + 60
+    while True:
+        changes: Any = gymd.request("GET", "/v1/watch?after=0&wait_s=0").body["changes"]
+        if any((one["kind"], one["run"]) == ("job_ended", run.key) for one in changes):
+            return
+        assert time.monotonic() < ends
+        time.sleep(0.05)
+
+
+def test_a_job_that_ends_wakes_the_sleeper(queue, node, gymd_home, gymd: NodeLink, playbook, scorer) -> None:
+    held = "echo x > asleep; until [ -e go ]; do sleep 0.1; done"
+    text = f"{{run_command: {{command: '{held}', session_id: train, wait_for_completion: false}}}}"
     wait = "{sleep: {seconds: 600, until_session_idle: train}}"
     made = "{create_session: {session_id: train}}"
     calls = "\n".join(f"  - call: {call}" for call in (made, text, wait, "{finish: {}}"))
     playbook(f"task: example-task\nsteps:\n{calls}\n")
     run = queue()
     drive(run, until=lambda each: each.waiting_reason == "sleep")
-    time.sleep(5)
+    (asleep,) = gymd_home.rglob("asleep")
+    asleep.with_name("go").touch()
+    ended_on(gymd, run)
     change_took(Change(kind="job_ended", node=node.pk, run=run.key, session="train", at=timezone.now()))
-    drive(run, seconds=10)
+    drive(run)
     woke = [event.body["observation"]["woke"] for event in run.events.filter(kind="observed", body__name="sleep")]
     assert woke == ["session finished"]
 
@@ -195,7 +210,7 @@ def test_a_dead_workers_claim_is_free_at_once(queue, node) -> None:
     assert claim_take(run.pk, other) is not None
     assert claims_free_lost() == []
     life.drop()
-    ends = time.monotonic() + 20
+    ends = time.monotonic() + 60
     while not claims_free_lost():
         assert time.monotonic() < ends
         time.sleep(0.02)
