@@ -20,7 +20,7 @@ SCRIPT = {
     "exit 3": Scripted(exit_code=3),
     "(exit 3)": Scripted(exit_code=3),
     "echo one; echo two": Scripted(b"one\r\ntwo\r\n"),
-    "sleep 2; echo late": Scripted(b"late\r\n", seconds=2),
+    "sleep 4; echo late": Scripted(b"late\r\n", seconds=4),
 }
 
 
