@@ -51,7 +51,7 @@ def test_sessions_prompts_and_files_work(run: NodeRun) -> None:
     assert run.op("file.lines", path="/workspace/f", start=1, count=1)["total_lines"] == 1
     assert run.sh("read -p 'name? ' name", timeout_s=10)["waiting_for_input"]
     run.op("session.input", session_id="main", text="x", press_enter=True)
-    assert run.op("session.idle", session_id="main")["idle"]
+    wait_until(lambda: run.op("session.idle", session_id="main")["idle"])
 
 
 def test_walls_hold_against_other_runs_and_gymd(run: NodeRun) -> None:
