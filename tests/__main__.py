@@ -20,9 +20,9 @@ ROOT = Path(__file__).resolve().parents[1]
 CLASSES: dict[str, tuple[str, ...]] = {
     "pure": ("--cov", "--cov-report=term:skip-covered", "--cov-fail-under=90", "-n", "2"),
     "architecture": ("-n", "2"),
-    "site": ("-n", "2"),
-    "contract": ("-n", "2"),
-    "node": ("-n", "2"),
+    "site": ("-n", "3"),
+    "contract": ("-n", "3"),  # these wait more than they work
+    "node": ("-n", "3"),
     "e2e": (),
 }
 # Whose tests wait for servers, nodes and browsers. More failures than this are no accident and not tried again.

@@ -2,8 +2,10 @@
 
 import gzip
 import json
+import os
 import subprocess
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import psycopg
@@ -57,12 +59,17 @@ def database_of(stack: Stack) -> str:
 
 
 def files(stack: Stack) -> Iterator[tuple[str, bytes]]:
-    """Blobs, packages, logs, the node and the evaluator's folders; compressed ones opened."""
-    for path in sorted(stack.home.rglob("*")):
-        part = path.relative_to(stack.home).parts[0]
-        if part not in LEFT_OUT and path.is_file() and not path.is_symlink():
-            data = path.read_bytes()
-            yield str(path), gzip.decompress(data) if data.startswith(GZIP) else data
+    """Blobs, packages, logs, the node and the evaluator's folders; compressed ones opened. The site works on: what goes
+    while it is looked for is not stored.
+    """
+    for top, folders, names in os.walk(stack.home):
+        if Path(top) == stack.home:
+            folders[:] = [name for name in folders if name not in LEFT_OUT]
+        for path in (Path(top, name) for name in names):
+            with suppress(FileNotFoundError):
+                if path.is_file() and not path.is_symlink():
+                    data = path.read_bytes()
+                    yield str(path), gzip.decompress(data) if data.startswith(GZIP) else data
 
 
 def pieces(folder: Path) -> set[bytes]:

@@ -1,6 +1,7 @@
 """Each process of the site killed once in mid-run: the trace is the one of an undisturbed run (R1, R2, R4, V3, N9)."""
 
 import json
+import os
 import re
 import time
 from collections.abc import Iterator
@@ -47,12 +48,17 @@ def scored_anew(small_stack: Stack, person: Client) -> list[Any]:
     """The trace of this site's very first run, whose evaluator is killed while it scores (later ones use the store)."""
     (run,) = person.submit(CONFIG, [TASK])
     wait_for(lambda: person.run(run.id)["waiting_reason"] == "evaluation", ENDS_WITHIN_S, "an evaluation begins")
-    opened = small_stack.home / "sandboxes"
-    wait_for(lambda: list(opened.rglob("hidden-*/evaluation")), ENDS_WITHIN_S, "the evaluator opens the hidden part")
+    wait_for(lambda: hidden_part_opened(small_stack), ENDS_WITHIN_S, "the evaluator opens the hidden part")
     small_stack.kill("evaluator")
     assert person.run(run.id)["waiting_reason"] == "evaluation", "scored before the kill"
     wait_for(lambda: state(person, run.id) == "finished", ENDS_WITHIN_S, f"the run ends\n{small_stack.log_tails()}")
     return visible(person, run.id)
+
+
+def hidden_part_opened(site: Stack) -> bool:
+    """Whether its evaluator has a hidden part before it; its folders come and go."""
+    walk = os.walk(site.home / "sandboxes")
+    return any("evaluation" in folders and "hidden-" in top for top, folders, _names in walk)
 
 
 @pytest.fixture(scope="session")

@@ -49,7 +49,7 @@ def run(request: pytest.FixtureRequest, ordinary_node: NodeLink) -> Iterator[Nod
 def test_sessions_prompts_and_files_work(run: NodeRun) -> None:
     assert run.sh("echo one > f; cat /workspace/f 2>/dev/null || cat f; (exit 4)")["code"] == 4
     assert run.op("file.lines", path="/workspace/f", start=1, count=1)["total_lines"] == 1
-    assert run.sh("read -p 'name? ' name", timeout_s=10)["waiting_for_input"]
+    assert run.sh("read -p 'name? ' name", timeout_s=60)["waiting_for_input"]
     run.op("session.input", session_id="main", text="x", press_enter=True)
     wait_until(lambda: run.op("session.idle", session_id="main")["idle"])
 

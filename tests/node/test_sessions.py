@@ -145,7 +145,7 @@ def test_raw_bytes_survive(run: NodeRun) -> None:
 
 def test_a_waiting_prompt_is_reported_and_answered(run: NodeRun) -> None:
     """N4: `read -p` doesn't hang the run; it is reported as waiting, and the answer reaches it."""
-    ran = run.sh("read -p 'ok? ' answer; echo got $answer", timeout_s=20)
+    ran = run.sh("read -p 'ok? ' answer; echo got $answer", timeout_s=60)
     assert (ran["waiting_for_input"], ran["timed_out"], ran["job"]["state"]) == (True, False, "running")
     entered = run.op("session.input", session_id="main", text="yes", press_enter=True)
     assert entered["was_waiting"]
@@ -236,13 +236,13 @@ def test_control_s_does_not_stop_the_terminal(run: NodeRun) -> None:
 )
 def test_pagers_and_editors_do_not_hang(run: NodeRun, command: str) -> None:
     """N4: pagers and editors are neutralised."""
-    ran = run.sh(command, timeout_s=15)
+    ran = run.sh(command, timeout_s=60)
     assert ran["job"]["state"] == "exited"
 
 
 def test_a_pager_on_a_long_file_is_reported_as_waiting(run: NodeRun) -> None:
     """N4: `less FILE` that does open is a waiting prompt, and `q` ends it."""
-    ran = run.sh("seq 5000 > long; less long", timeout_s=20)
+    ran = run.sh("seq 5000 > long; less long", timeout_s=60)
     assert ran["waiting_for_input"]
     run.op("session.input", session_id="main", text="q", press_enter=False)
     wait_until(lambda: run.op("session.idle", session_id="main")["idle"])

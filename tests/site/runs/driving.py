@@ -1,7 +1,9 @@
 """Drives runs as worker and beat would, one after the other, in the test's own thread."""
 
+import os
 import time
 from collections.abc import Callable
+from pathlib import Path
 
 from runs.models.run import Run
 from runs.services.stepping import run_advance
@@ -28,6 +30,11 @@ def drive(run: Run, *, until: Callable[[Run], bool] | None = None, seconds: floa
             return run
         time.sleep(0.02)
     raise AssertionError(f"{run} is {run.status} {run.waiting_reason} after {seconds} s")
+
+
+def file_below(home: Path, name: str) -> Path:
+    """The file of this name; folders of a node at work come and go while one looks."""
+    return next(Path(top, name) for top, _folders, names in os.walk(home) if name in names)
 
 
 def trace(run: Run) -> list[tuple[str, dict]]:

@@ -17,7 +17,7 @@ from runs.services.moves import Fact, run_end_begin, run_locked, run_pause_now
 from runs.services.queueing import queue_start
 from runs.services.stepping import run_advance
 from runs.states import End, MoveRefused, Status
-from tests.site.runs.driving import drive, kinds, trace
+from tests.site.runs.driving import drive, file_below, kinds, trace
 
 LONG = """
 task: example-task
@@ -110,8 +110,7 @@ def test_a_paused_run_is_frozen_and_not_charged(started, playbook, gymd_home, al
     run.refresh_from_db()
     assert (run.waiting_reason, run.charged_s, run.clock_kind) == ("paused", charged, "paused")
     run_resume(run=run, by=alice)
-    (begun,) = gymd_home.rglob("begun")
-    begun.with_name("go").touch()
+    file_below(gymd_home, "begun").with_name("go").touch()
     drive(run)
     slice_.wait(60)
     (observed,) = [body for kind, body in trace(run) if kind == "observed" and body["name"] == "run_command"]

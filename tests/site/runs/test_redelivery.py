@@ -12,7 +12,7 @@ from portal.celery import app
 from runs.jobs import advance_run_job
 from runs.models.run import Run
 from runs.services.queueing import queue_start
-from tests.site.runs.driving import drive, kinds, trace
+from tests.site.runs.driving import drive, file_below, kinds, trace
 from tests.site.runs.test_controls import under_way
 
 VISIBLE_S = 1
@@ -64,8 +64,7 @@ def test_a_job_delivered_again_while_it_is_worked_on_does_nothing(queue, node, g
             job_done(second)
             assert Run.objects.values("epoch", "worker", "status").get(pk=run.pk) == before
             assert working.thread.is_alive()
-        (count,) = gymd_home.rglob("count")
-        count.with_name("go").touch()
+        file_below(gymd_home, "count").with_name("go").touch()
         working.wait(60)
     drive(run)
     outputs = [body["observation"].get("output", "").strip() for kind, body in trace(run) if kind == "observed"]

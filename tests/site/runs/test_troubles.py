@@ -23,7 +23,7 @@ from runs.services.queueing import queue_start
 from runs.services.ticking import claims_free_lost, tick
 from runs.services.watching import change_took
 from runs.workers import LifeLock, Worker, this_worker
-from tests.site.runs.driving import CONFIG, drive, kinds
+from tests.site.runs.driving import CONFIG, drive, file_below, kinds
 
 FINISH = "task: example-task\nsteps:\n  - call: {finish: {}}\n"
 
@@ -191,8 +191,7 @@ def test_a_job_that_ends_wakes_the_sleeper(queue, node, gymd_home, gymd: NodeLin
     playbook(f"task: example-task\nsteps:\n{calls}\n")
     run = queue()
     drive(run, until=lambda each: each.waiting_reason == "sleep")
-    (asleep,) = gymd_home.rglob("asleep")
-    asleep.with_name("go").touch()
+    file_below(gymd_home, "asleep").with_name("go").touch()
     ended_on(gymd, run)
     change_took(Change(kind="job_ended", node=node.pk, run=run.key, session="train", at=timezone.now()))
     drive(run)
