@@ -54,6 +54,8 @@ def servers() -> Iterator[Path]:
     database = postgres.start(home / "postgres.log")
     broker = valkey.start(home / "valkey.log")
     yield home
+    connections.close_all()
+    connections["default"].close_pool()  # its threads would go on asking for the server that ends now
     Valkey.stop(broker)
     Postgres.stop(database)
 

@@ -67,16 +67,18 @@ def claim_release(claim: Claim, *, wake_at: datetime | None) -> bool:
 
 
 def claims_renew(claims: set[Claim]) -> set[Claim]:
-    """Extend these claims in one statement; returns those that are still ours."""
-    epochs = {claim.run_id: claim for claim in claims}
+    """Extend these claims in one statement; returns those that are still ours. A process that lost a run and took it
+    again may ask for both of its claims.
+    """
+    asked = list(claims)
     with connection.cursor() as cursor:
         cursor.execute(
             "UPDATE runs_run r SET claim_expires_at = clock_timestamp() + make_interval(secs => %s)"
             " FROM unnest(%s::bigint[], %s::bigint[]) AS held(id, epoch)"
-            " WHERE r.id = held.id AND r.epoch = held.epoch AND r.claim_expires_at IS NOT NULL RETURNING r.id",
-            [settings.CLAIM_SECONDS, list(epochs), [claim.epoch for claim in epochs.values()]],
+            " WHERE r.id = held.id AND r.epoch = held.epoch AND r.claim_expires_at IS NOT NULL RETURNING r.id, r.epoch",
+            [settings.CLAIM_SECONDS, [claim.run_id for claim in asked], [claim.epoch for claim in asked]],
         )
-        return {epochs[row[0]] for row in cursor.fetchall()}
+        return {Claim(run_id, epoch) for run_id, epoch in cursor.fetchall()}
 
 
 class Heart:
